@@ -83,9 +83,10 @@ impl Args {
         self.done == Some(true) || (self.done.is_none() && self.status == Some(Word::Done))
     }
 
-    /// Whether a step can be meant: only a task has what the other fields change.
+    /// Whether a step can be meant: only a task has what the other fields change. Nothing is removed on a guess.
     fn fits_a_step(&self) -> bool {
-        self.edit.is_empty() && self.new_steps.is_empty() && self.after.is_empty()
+        let removes = self.status == Some(Word::Cancelled);
+        self.edit.is_empty() && self.new_steps.is_empty() && self.after.is_empty() && !removes
     }
 
     fn reopens(&self) -> bool {

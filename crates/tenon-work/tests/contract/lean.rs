@@ -184,6 +184,9 @@ on_both! {
         // Only a task has what this changes, and the title of a task comes first.
         let refused = call(work, "task_update", json!({"id": "Tag it", "title": "Tag"})).await.unwrap_err();
         assert!(refused.to_string().starts_with("there is no task `Tag it`"), "{refused}");
+        // Nothing is removed on a guess.
+        let refused = call(work, "task_update", json!({"id": "Tag it", "status": "cancelled"})).await.unwrap_err();
+        assert!(refused.to_string().starts_with("there is no task `Tag it`"), "{refused}");
         ok(work, "task_add", json!({"title": "Write the docs"})).await;
         let done = ok(work, "task_update", json!({"id": "Write the docs", "done": true})).await;
         assert!(done.contains("TASK-003"), "{done}");
