@@ -375,8 +375,10 @@ impl Explorer {
 
     /// What the language server knows to implement this, or to be implemented by it.
     async fn implicit(&self, of: &Declaration, notes: &mut Notes, call: &CallContext) -> Vec<Declaration> {
-        let Ok(path) = self.admit(&of.path) else { return Vec::new() };
-        let answer = self.servers().implementation(&path, name_position(of), call).await.ok();
+        let answer = match self.admit(&of.path) {
+            Ok(path) => self.servers().implementation(&path, name_position(of), call).await.ok(),
+            Err(_) => None,
+        };
         let is_known = answer.as_ref().is_some_and(|answer| is_served(answer) && answer.is_complete());
         if !is_known {
             notes.add("Go types do not name the interfaces that they implement; only gopls knows them");
